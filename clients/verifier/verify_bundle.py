@@ -412,7 +412,7 @@ class Entries:
             self.report.say(BROKEN, f"{name}: its exact bytes were changed; their SHA-256 is not the ledger's.")
         return is_good
 
-    def tell(self) -> None:
+    def tell(self, is_whole: bool) -> None:
         good = f"Entries: {self.total:,} are in the signed tree, unchanged, each at its place."
         bad = f"Entries: {self.total - self.proven:,} of {self.total:,} are not shown to be in the signed tree."
         self.report.judge(self.proven == self.total, good, bad)
@@ -423,7 +423,8 @@ class Entries:
         left = max(self.note.size - self.total, 0)
         self.skip(self.note.size)
         which = ", ".join(self.gaps[:MOST_GAPS]) + (" and others" if len(self.gaps) > MOST_GAPS else "")
-        told = "Left out: {} entries of the tree are not in the bundle, " + which + ". Ask its maker why."
+        told = "Left out: {} entries of the tree are not in the bundle, " + which + ". "
+        told += "Ask its maker why." if is_whole else "A bundle of one conversation leaves out all others on purpose."
         self.report.count(UNKNOWN, left, told)
 
     def tell_erased(self) -> None:
@@ -443,12 +444,17 @@ class Entries:
                 )
 
 
-def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
-    """Whether the messages, with their English, are what the verdicts are bound to."""
+def check_english(report: Report, bundle: Bundle, entries: Entries, is_whole: bool) -> None:
+    """Whether the messages, with their English, are what the verdicts are bound to.
+
+    Of a conversation (not `is_whole`) every record belongs to what a verdict is about: those that it was not given on
+    are counted. Of a workspace nothing in a bundle says which record is whose.
+    """
     waiting, unsigned, unsent = dict(entries.verdicts), 0, 0
     for binding, lines in itertools.groupby(bundle.lines("english.jsonl"), lambda each: each[0].get("binding")):
         names = waiting.pop(unhex(binding, "A binding in english.jsonl"), []) if binding else []
         digest, number, before, sent = hashlib.sha256(), 0, report.broken, unsent
+        covered: set[str] = set()
         for line, where in lines:
             number += 1
             told = f"English: message {number:,} of {names[0] if names else 'no verdict'} (record {line.get('record')})"
@@ -461,12 +467,16 @@ def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
                 report.say(BROKEN, f"{told}: its English was changed.")
             if not re.fullmatch("[ -~]{1,200}", decoder := str(line.get("decoder"))):
                 raise BundleError(f"The decoder in {where} has no name that one could have.")
+            covered.add(str(line.get("record")))
             digest.update(digests[0] + f"{decoder}\n".encode() + digests[1] + digests[2])
         is_good = digest.hexdigest() == binding and report.broken == before
         for name in names:
             held = "the bytes" if unsent == sent else "by their digests the bytes"
             told = f"{name}: {held}, decoder and English of {number:,} message{'s' * (number != 1)} are"
             report.judge(is_good, f"{told} what was signed.", f"{told} NOT what was signed.")
+            if left := 0 if is_whole else len(entries.records.keys() - covered):
+                told = f"{left:,} record{'s' * (left != 1)} of the bundle"
+                report.say(UNKNOWN, f"{name}: it does not cover {told}: they were no part of what was signed.")
         unsigned += 0 if names else number
     for name in itertools.chain(*waiting.values()):
         report.say(UNKNOWN, f"{name}: the bundle does not hold the messages that were signed.")
@@ -476,7 +486,10 @@ def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
 
 def verify(report: Report, given: argparse.Namespace) -> None:
     """Check what was given and tell what was found."""
-    key = read_key(given.key, "What was given as --key") if given.key else None
+    if given.checkpoint == "":
+        raise BundleError("What was given as --checkpoint is empty.")
+    # An empty one, as a variable leaves it that was not set, is no key either.
+    key = None if given.key is None else read_key(given.key, "What was given as --key")
     witnesses = [read_key(each, "What was given as --witness") for each in given.witness]
     kept = Path(given.checkpoint).read_bytes() if given.checkpoint else b""
     older = read_checkpoint(kept, "The checkpoint given as --checkpoint") if given.checkpoint else None
@@ -492,9 +505,10 @@ def verify(report: Report, given: argparse.Namespace) -> None:
     note = read_checkpoint(bundle.open("checkpoint.txt").read(MIB), "checkpoint.txt")
     check_checkpoint(report, note, manifest, key, witnesses)
     entries = Entries(report, bundle, note, check_tree(report, bundle, note, older))
-    entries.tell()
+    is_whole = manifest.get("subject") != "conversation"
+    entries.tell(is_whole)
     if entries.has_tree:
-        check_english(report, bundle, entries)
+        check_english(report, bundle, entries, is_whole)
     report.say(UNKNOWN, "Completeness: whether all that happened was entered, and what came after the checkpoint.")
 
 

@@ -19,9 +19,8 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authentication_failed
 from allauth.mfa.totp.forms import ActivateTOTPForm
 from axes.handlers.proxy import AxesProxyHandler
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.fernet import InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.conf import settings
 from django.contrib.auth.signals import user_login_failed
@@ -30,13 +29,12 @@ from django.core.exceptions import ValidationError
 from django.db.models.signals import post_delete, post_save, pre_save
 from django.dispatch import receiver
 from django.http import HttpRequest
-from django.utils.encoding import force_bytes
 
 from inspector.trail.acting import find_address
 
 from .limits import reserve
 from .models import Membership, User
-from .services import end_sessions, note_account
+from .services import end_sessions, make_cipher, note_account
 from .sessions import CAME_BY_BREAK_GLASS, CAME_BY_PROVIDER
 
 # Recovery codes stand in for one of these, and are none by themselves.
@@ -69,7 +67,7 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def encrypt(self, text: str) -> str:
         """Sealed with a key made from `SECRET_KEY`."""
-        return _make_cipher().encrypt(text.encode()).decode()
+        return make_cipher(b"second factors").encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
         """What `encrypt` sealed, with this key or an earlier one; the hash of a recovery code as it is.
@@ -79,7 +77,7 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         if encrypted_text.startswith(_HASHED):
             return encrypted_text
         try:
-            return _make_cipher().decrypt(encrypted_text.encode()).decode()
+            return make_cipher(b"second factors").decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
             return base64.b32encode(secrets.token_bytes(20)).decode()
 
@@ -121,12 +119,6 @@ def count_recovery_codes(user: User) -> int:
 
 def _hash(code: str) -> str:
     return _HASHED + sha256(code.encode()).hexdigest()
-
-
-def _make_cipher() -> MultiFernet:
-    given = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    keys = (HKDF(SHA256(), 32, salt=None, info=b"second factors").derive(force_bytes(each)) for each in given)
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
 
 def _is_code(secret: str, code: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import secrets
 import uuid
@@ -10,9 +11,14 @@ from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import available_timezones
 
+from cryptography.fernet import Fernet, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.encoding import force_bytes
 
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import Acting
@@ -29,6 +35,13 @@ def digest_token(token: str) -> bytes:
     """What is stored of a token."""
     # A token has 256 random bits: a plain hash of it cannot be searched, unlike one of a password.
     return hashlib.sha256(token.encode()).digest()
+
+
+def make_cipher(purpose: bytes) -> MultiFernet:
+    """What seals for a purpose with a key made from `SECRET_KEY`, and opens what an earlier one sealed."""
+    given = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    keys = (HKDF(SHA256(), 32, salt=None, info=purpose).derive(force_bytes(each)) for each in given)
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
 
 @across()

@@ -11,6 +11,7 @@ near.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import time
@@ -21,6 +22,7 @@ from typing import Any, Final, cast
 from allauth.account.adapter import DefaultAccountAdapter, get_adapter
 from allauth.account.authentication import get_authentication_records
 from allauth.account.utils import perform_login
+from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY, logout
 from django.contrib.auth.backends import BaseBackend
@@ -40,7 +42,7 @@ from inspector.trail.acting import find_address
 
 from .models import Membership, Session, User, Workspace, make_id
 from .selectors import list_memberships
-from .services import note_account, note_failed_sign_in
+from .services import make_cipher, note_account, note_failed_sign_in
 
 
 class SessionBackend(BaseBackend):
@@ -131,6 +133,38 @@ def name_program(user_agent: str) -> str:
     system = next((name for mark, name in _SYSTEMS.items() if mark in user_agent), None)
     system = system or ("Linux" if "Linux" in user_agent else "an unknown system")
     return f"{_NAMES.get(browser, browser)} on {system}"
+
+
+# In a session: a secret that was made just now, sealed, with the address that shows it; and for so many seconds it can
+# be shown. What makes it leads there, so that to reload the page does not make it again.
+_SHOWN_ONCE: Final = "shown_once"
+_SHOWN_ONCE_SECONDS: Final = 300
+_PURPOSE: Final = b"shown once"
+
+
+def keep_to_show(session: SessionBase, address: str, made: Mapping[str, Any]) -> None:
+    """Keep what was made just now until a page shows it, this once; the session holds it sealed.
+
+    Args:
+        address: of that page, with its query.
+        made: what JSON can hold.
+    """
+    session[_SHOWN_ONCE] = make_cipher(_PURPOSE).encrypt(json.dumps([address, made]).encode()).decode()
+
+
+def take_to_show(session: SessionBase, address: str) -> dict[str, Any]:
+    """What was kept for the page of this address; it is not kept any more. Empty where there is nothing."""
+    sealed = session.get(_SHOWN_ONCE)
+    if sealed is None:
+        return {}
+    try:
+        wanted, made = json.loads(make_cipher(_PURPOSE).decrypt(sealed.encode(), ttl=_SHOWN_ONCE_SECONDS))
+    except InvalidToken:
+        wanted, made = address, {}
+    if wanted != address:
+        return {}
+    del session[_SHOWN_ONCE]
+    return dict(made)
 
 
 # A session is written at most this often: reading pages must not write to the database at each request.

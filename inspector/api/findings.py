@@ -68,6 +68,11 @@ _FINDING_ACT: Final = Document(
             max_characters=MAX_REASON_LENGTH,
             about="needed for decisions but open, and for a snooze",
         ),
+        take_text(
+            "seen",
+            default=None,
+            about="id of the last of its `acts` as it was read, empty for none: refused if somebody acted on it since",
+        ),
     ),
 )
 
@@ -108,6 +113,7 @@ class FindingSerializer(serializers.Serializer[Any]):
 class ActSerializer(serializers.Serializer[Any]):
     """What a person made of a finding, and why."""
 
+    id = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=FindingAct.Kind.values)
     state = serializers.ChoiceField(choices=Finding.State.values, help_text="as it stood after the act")
     assignee = serializers.CharField(
@@ -195,15 +201,16 @@ class Findings(Endpoint):
 
 
 def _judge(person: Membership, finding: Finding, act: str, said: Mapping[str, Any]) -> None:
+    given: dict[str, Any] = {"membership": person, "findings": [finding.pk], "seen": said["seen"]}
     if act == "state":
-        judge(membership=person, findings=[finding.pk], state=said["state"], reason=said["reason"])
+        judge(**given, state=said["state"], reason=said["reason"])
     elif act == "snoozed_until":
-        snooze(membership=person, findings=[finding.pk], until=said["snoozed_until"], reason=said["reason"])
+        snooze(**given, until=said["snoozed_until"], reason=said["reason"])
     else:
         named = find_member(workspace=person.workspace, name=said["assignee"]) if said["assignee"] else None
         if said["assignee"] and named is None:
             raise ProblemError(422, f"no member of this workspace is called {said['assignee']!r}", member="assignee")
-        assign(membership=person, findings=[finding.pk], assignee=named.user if named else None)
+        assign(**given, assignee=named.user if named else None)
 
 
 def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:

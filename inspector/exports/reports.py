@@ -20,7 +20,8 @@ from django.utils.safestring import SafeString
 
 from dialects import SHAPE_VERSION
 from inspector.audit.findings.selectors import GRADE, list_here
-from inspector.audit.models.findings import Finding
+from inspector.audit.findings.services import list_decisions
+from inspector.audit.models.findings import Finding, FindingAct
 from inspector.audit.models.reviews import AuditSample, Review, SampledConversation
 from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
 from inspector.audit.reviews.queues import MAX_AT_ONCE
@@ -212,8 +213,11 @@ def write_findings(conversation: Conversation) -> SafeString:
     shown = list(messages.only("conversation_id", "record_id", "part", "place"))
     number_messages(shown)
     numbers = {(message.record_id, message.part): message.number for message in shown}
+    decisions = list_decisions(findings=[row for row in rows if row.state != Finding.State.OPEN])
     lines = (
-        (_write_finding(row, numbers[row.record_id, row.part]),) for row in rows if (row.record_id, row.part) in numbers
+        (_write_finding(row, numbers[row.record_id, row.part], decisions.get(row.pk)),)
+        for row in rows
+        if (row.record_id, row.part) in numbers
     )
     more = found.count() - len(rows) if len(rows) == MAX_FINDINGS else 0
     return format_html(
@@ -223,14 +227,16 @@ def write_findings(conversation: Conversation) -> SafeString:
     )
 
 
-def _write_finding(finding: Finding, number: int) -> SafeString:
+def _write_finding(finding: Finding, number: int, decision: FindingAct | None) -> SafeString:
+    reason = f": “{decision.reason}”" if decision and decision.reason else ""
     return format_html(
-        '<span class="grave">{}: {}</span>. {} <span class="quiet">Message {}, {}.</span>',
+        '<span class="grave">{}: {}</span>. {} <span class="quiet">Message {}, {}{}.</span>',
         SEVERITIES[finding.severity],
         name_rule(finding.rule),
         show(finding.text, MAX_FINDING_LENGTH),
         f"{number:,}",
         finding.get_state_display().lower(),
+        show(f" by {decision.by}, {write_second(decision.at)}{reason}") if decision else "",
     )
 
 

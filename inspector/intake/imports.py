@@ -22,13 +22,15 @@ from django.conf import settings
 
 from dialects import LogRecord, read_log
 from inspector.accounts.models import Channel, Workspace
+from inspector.trail.acting import OPERATOR
+from inspector.trail.services import Thing, record_deed
 
 from .containers import HEAD_BYTES, READ_BYTES, ZIP, Archive, Arrival, ContainerError, name_container, peek, unfold
 from .framing import BATCH_RECORDS, close_abandoned, options_of, take_stream
 from .identity import BY_ID, BY_TIME, Warned, add_warnings, count_equal, draft_record, list_warnings
 from .liveness import alive
 from .models import Delivery, Door, Record
-from .services import keep_arrival, name_member, open_delivery, read_until_broken, tell_nested
+from .services import describe_file, keep_arrival, name_member, open_delivery, read_until_broken, tell_nested
 
 Watch = Callable[[Delivery, int], None]
 
@@ -187,6 +189,14 @@ def import_part(
         except ContainerError:
             # Where the file is broken the delivery says already.
             keep_arrival(delivery=delivery, chunks=read_until_broken(part.read(), []))
+        finally:
+            record_deed(
+                "delivery.imported",
+                workspace_id=workspace.pk,
+                on=Thing("delivery", delivery.pk, delivery.file_name),
+                by=OPERATOR,
+                details=describe_file(delivery),
+            )
     return delivery
 
 

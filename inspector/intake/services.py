@@ -46,6 +46,16 @@ CHUNK_BYTES = 1024 * 1024
 SLICE_SECONDS = 20.0
 
 
+def describe_file(delivery: Delivery) -> dict[str, Any]:
+    """What the audit log keeps of a file that a person sent: what shows later which one it was."""
+    return {
+        "sha256": bytes(delivery.sha256 or b"").hex(),
+        "bytes": delivery.size_bytes,
+        "channel": delivery.options.get("channel") or delivery.channel.name,
+        "received_at": delivery.received_at.isoformat(),
+    }
+
+
 def take_file(*, delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
     """Keep an upload's bytes; when this returns they are durable, and framing jobs follow unless it is staged.
 

@@ -22,13 +22,14 @@ from inspector.accounts.services import ensure_channel
 from inspector.accounts.workspaces import check_open
 from inspector.database import make_storable
 from inspector.logs import note_about
+from inspector.trail.services import Thing, record_deed
 
 from . import jobs
 from .containers import ContainerError
 from .framing import PIECE_BYTES, close_broken, options_of
 from .imports import Forecaster
 from .models import Delivery, Door, Job
-from .services import UploadStream, open_delivery, take_file
+from .services import UploadStream, describe_file, open_delivery, take_file
 
 KEPT_FOR = timedelta(hours=24)
 SHOWN_RECORDS = 20
@@ -164,17 +165,28 @@ def load(*, delivery: Delivery) -> Delivery:
     held.save(update_fields=["channel", "options", "state"])
     jobs.ask(kind=Job.Kind.FRAME, subjects=[held.pk], workspace_id=held.workspace_id)
     jobs.wake_workers()
+    record_deed(
+        "delivery.imported",
+        workspace_id=held.workspace_id,
+        on=Thing("delivery", held.pk, held.file_name),
+        details=describe_file(held),
+    )
     return held
 
 
 @transaction.atomic
 def discard(*, delivery: Delivery) -> None:
-    """Throw a staged file away.
+    """Throw a staged file away; the audit log keeps who did and which file it was.
 
     Raises:
         NotStagedError: where it is not staged any more.
     """
-    _hold(delivery).delete()
+    held = _hold(delivery)
+    pk, details = held.pk, describe_file(held)
+    held.delete()
+    record_deed(
+        "delivery.discarded", workspace_id=held.workspace_id, on=Thing("file", pk, held.file_name), details=details
+    )
 
 
 def discard_expired() -> int:

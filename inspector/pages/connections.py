@@ -13,6 +13,7 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -28,7 +29,17 @@ from inspector.intake.models import Delivery, Sighting
 from inspector.threads.models import Message
 
 from .lists import list_page
-from .shell import PageForm, attempt, render_page, render_part, require_owner, within_workspace
+from .shell import (
+    PageForm,
+    attempt,
+    read_id,
+    render_page,
+    render_part,
+    require_owner,
+    show_once,
+    take_shown,
+    within_workspace,
+)
 
 PLACEHOLDER: Final = "YOUR-KEY"
 
@@ -49,15 +60,20 @@ class Way(NamedTuple):
 
 @within_workspace("GET", "HEAD", "POST")
 def show_connect(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The ways to send; an owner makes a key here, and sees it this once in the lines themselves."""
+    """The ways to send; an owner makes a key here, and sees it this once in the lines themselves.
+
+    The address names the key then, so that the page still waits for the first message when it is loaded again.
+    """
     if request.method != "POST":
-        return _answer_ways(request, membership)
+        key_id = read_id(request, "key")
+        key = or_404(list_api_keys(workspace=membership.workspace).filter(pk=key_id).first()) if key_id else None
+        return _answer_ways(request, membership, key=key, **take_shown(request))
     require_owner(membership)
     name = f"Connected {timezone.now():%d %B %Y, %H:%M}"
     key, token = create_api_key(
         workspace=membership.workspace, name=name, scopes=[ApiKey.Scope.INGEST], created_by=membership.user
     )
-    return _answer_ways(request, membership, key=key, token=token, status=201)
+    return show_once(request, f"{request.path}?key={key.pk}", token=token)
 
 
 @within_workspace("GET", "HEAD")
@@ -68,7 +84,7 @@ def show_arrival(request: HttpRequest, membership: Membership, key_id: uuid.UUID
 
 
 def _answer_ways(
-    request: HttpRequest, membership: Membership, *, key: ApiKey | None = None, token: str = "", status: int = 200
+    request: HttpRequest, membership: Membership, *, key: ApiKey | None = None, token: str = ""
 ) -> HttpResponse:
     context = {
         "ways": list_ways(request.build_absolute_uri("/").rstrip("/"), token or PLACEHOLDER),
@@ -76,7 +92,7 @@ def _answer_ways(
         "can_make_key": membership.is_owner and membership.workspace.archived_at is None,
         "arrival": _find_arrival(key, membership) if key else None,
     }
-    return render_page(request, membership, "connect/connect.html", context, section="settings", status=status)
+    return render_page(request, membership, "connect/connect.html", context, section="settings")
 
 
 def _find_arrival(key: ApiKey, membership: Membership) -> dict[str, Any]:
@@ -170,9 +186,9 @@ class AlertForm(PageForm):
 
 @within_workspace("GET", "HEAD", "POST", needs="auditor")
 def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The webhook and its alerts; an owner sets it here and sees a new secret this once, in the answer itself."""
+    """The webhook and its alerts; an owner sets it here and sees a new secret this once, on the page that follows."""
     if request.method != "POST":
-        return _answer_alerts(request, membership)
+        return _answer_alerts(request, membership, **take_shown(request))
     require_owner(membership)
     form = AlertForm(request.POST)
     site = request.build_absolute_uri("/")
@@ -180,7 +196,7 @@ def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
     if made is None:
         return _answer_alerts(request, membership, form, status=422)
     if made[1] is not None:
-        return _answer_alerts(request, membership, secret=made[1], status=201)
+        return show_once(request, request.path, secret=made[1])
     flashes.success(request, "Saved. New findings are sent from now on.")
     return redirect("pages:alerts", membership.workspace.slug)
 
@@ -193,7 +209,7 @@ def renew(request: HttpRequest, membership: Membership) -> HttpResponse:
     except ValidationError as error:
         flashes.error(request, " ".join(error.messages))
         return redirect("pages:alerts", membership.workspace.slug)
-    return _answer_alerts(request, membership, secret=secret, status=201)
+    return show_once(request, reverse("pages:alerts", args=[membership.workspace.slug]), secret=secret)
 
 
 @within_workspace("POST", needs="owner")

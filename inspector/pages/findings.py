@@ -46,9 +46,11 @@ from inspector.audit.findings.selectors import (
     of_assignee,
 )
 from inspector.audit.findings.services import (
+    OvertakenError,
     assign,
     judge,
     lift,
+    list_acts,
     list_assignable,
     list_open,
     set_rule,
@@ -79,12 +81,14 @@ from .shown.findings import (
     make_finding_rows,
     name_state,
     offer_acts,
+    tell_act,
     tell_history,
     title_conversation,
     write_place,
 )
 from .shown.markup import join_texts, mark_cut, shorten_name
 from .shown.told import find_openings_of, make_line, name_dialect_of, read_segments, shorten
+from .templatetags.marks import write_moment
 
 ALL: Final = "all"
 
@@ -332,6 +336,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding: Finding)
     before, after = find_neighbours(finding=finding)
     text = begin_sentence(finding.text) if message else HIDDEN
     state = name_state(finding)
+    acts = list_acts(finding=finding)
     context = {
         "finding": finding,
         "title": shorten_name(shorten(text, 240), 800),
@@ -346,7 +351,8 @@ def show_finding(request: HttpRequest, membership: Membership, finding: Finding)
         "waits_in": waits_in,
         "settled_in": list_settled(conversation=finding.conversation),
         "fillable": fillable if membership.is_auditor else [],
-        "steps": tell_history(finding),
+        "steps": tell_history(finding, acts),
+        "seen": acts[-1].pk if acts else "",
         "sender": finding.sender if message else "",
         **offer_acts(membership, state),
         "people": list_assignable(workspace=workspace) if membership.is_auditor else [],
@@ -401,11 +407,14 @@ def judge_findings(request: HttpRequest, membership: Membership) -> HttpResponse
     try:
         count, done = _act(request, membership, chosen, people)
     except ValidationError as error:
+        act = error.act if isinstance(error, OvertakenError) else None
         context: dict[str, Any] = {
-            "error": " ".join(error.messages),
+            "error": "" if act else " ".join(error.messages),
+            "overtaken_by": act and {"row": act, "what": tell_act(act)},
+            "seen": act.pk if act else request.POST.get("seen"),
             "chosen": chosen,
             "said": request.POST,
-            **offer_acts(membership),
+            **offer_acts(membership, act.state if act else ""),
             "people": people,
             "next": find_way_back(request, membership),
         }
@@ -435,17 +444,19 @@ def _act(
     """Do what the form says. Of how many findings it was done, and how they are now."""
     if not chosen:
         raise ValidationError("Choose at least one finding of the list first.")
+    # The page of one finding says what it showed; what is chosen in a list is decided whatever was made of it.
+    given: dict[str, Any] = {"membership": membership, "findings": chosen, "seen": request.POST.get("seen")}
     if request.POST.get("act") == "assign":
         person = _read_assignee(request, people)
-        count = assign(membership=membership, findings=chosen, assignee=person)
+        count = assign(**given, assignee=person)
         return count, f"assigned to {person.get_username() if person else 'nobody'}"
     state, reason = request.POST.get("state", ""), request.POST.get("reason", "")
     if state not in SNOOZES:
-        count = judge(membership=membership, findings=chosen, state=state, reason=reason)
+        count = judge(**given, state=state, reason=reason)
         return count, _STANDS[state][count != 1]
     until = timezone.now() + timedelta(days=SNOOZES[state][0])
-    count = snooze(membership=membership, findings=chosen, until=until, reason=reason)
-    return count, f"snoozed until {until:%Y-%m-%d %H:%M} UTC"
+    count = snooze(**given, until=until, reason=reason)
+    return count, f"snoozed until {write_moment(until, membership.user.time_zone)}"
 
 
 def _read_assignee(request: HttpRequest, people: Sequence[User]) -> User | None:

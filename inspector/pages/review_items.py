@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, User, Workspace
-from inspector.audit.findings.selectors import OpenCount, count_open_in, sort_by_message, survey_open
+from inspector.audit.findings.selectors import OpenCount, count_open_in, list_decided, sort_by_message, survey_open
 from inspector.audit.models import Review, ReviewItem
 from inspector.audit.reviews import queues, verdicts
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs, find_standings, list_item_reviews
@@ -241,6 +241,7 @@ def _answer(
     beside = list_beside(queue=item.queue, reader=membership.user)
     around = [each.conversation_id for group in beside for each in group]
     counts, findings = survey_open(conversation=conversation, beside=around)
+    decided = list_decided(conversation=conversation, limit=MAX_FINDINGS + 1)
     openings = find_openings_of([conversation, *(each.conversation for group in beside for each in group)])
     carrying = [review for review in reviews if review.verdict == item.verdict]
     is_held_by_another = lease is not None and not lease["is_over"] and not lease["is_mine"]
@@ -271,6 +272,8 @@ def _answer(
         "rubric": item.rubric or find_rubric(queue=item.queue),
         "errors": errors,
         "findings": describe_findings(findings[:MAX_FINDINGS]),
+        "decided": describe_findings(decided[:MAX_FINDINGS]),
+        "has_more_decided": len(decided) > MAX_FINDINGS,
         "more_findings": max(0, counts[conversation.pk].count - MAX_FINDINGS) if findings else 0,
         "rows": make_rows(
             rows,

@@ -45,7 +45,17 @@ from inspector.keyring.periods import set_indexing, set_sealing
 from inspector.keyring.services import set_two_for_keys
 from inspector.search.refining import can_be_asked, write_term
 
-from .shell import PLAIN, PageForm, attempt, refuse, render_page, require_owner, within_workspace
+from .shell import (
+    PLAIN,
+    PageForm,
+    attempt,
+    refuse,
+    render_page,
+    require_owner,
+    show_once,
+    take_shown,
+    within_workspace,
+)
 from .shown.told import link_search
 
 
@@ -142,9 +152,9 @@ MAX_CHANNELS: Final = 100
 
 @within_workspace("GET", "HEAD", "POST")
 def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Keys and members; an owner makes a key here and sees its token this once, in the answer itself."""
+    """Keys and members; an owner makes a key here and sees its token this once, on the page that follows."""
     if request.method != "POST":
-        return render_settings(request, membership)
+        return render_settings(request, membership, **take_shown(request))
     require_owner(membership)
     form = _make_form(membership, request.POST)
     made = form.hand_to(
@@ -152,7 +162,7 @@ def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     )
     if made is None:
         return render_settings(request, membership, key_form=form, status=422)
-    return render_settings(request, membership, new_token=made[1], status=201)
+    return show_once(request, request.path, new_token=made[1])
 
 
 def _make_form(membership: Membership, data: Any = None) -> KeyForm:
@@ -232,9 +242,12 @@ def _name_state(key: ApiKey, workspace: Workspace) -> str:
     return "expired" if key.expires_at is not None and key.expires_at <= timezone.now() else "active"
 
 
-@within_workspace("POST", needs="owner")
+@within_workspace("GET", "HEAD", "POST", needs="owner")
 def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Offer somebody a role; the link to accept it is shown this once, in the answer itself."""
+    """Offer somebody a role; the link to accept it is shown this once, on the page that follows."""
+    if request.method != "POST":
+        # The address stays where a form was refused.
+        return redirect("pages:settings", membership.workspace.slug)
     form = MemberForm(request.POST, prefix="member")
     made = form.hand_to(lambda: invite_member(workspace=membership.workspace, **form.cleaned_data), field="name")
     if made is None:
@@ -306,7 +319,11 @@ def _find_member(membership: Membership, wanted: int) -> Membership:
 
 def _show_invitation(request: HttpRequest, reader: Membership, invited: Invitation, token: str) -> HttpResponse:
     url = request.build_absolute_uri(f"{reverse('pages:invitation')}#{token}")
-    return render_settings(request, reader, invitation={"name": invited.name, "url": url}, status=201)
+    return show_once(
+        request,
+        reverse("pages:settings", args=[reader.workspace.slug]),
+        invitation={"name": invited.name, "url": url},
+    )
 
 
 _SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {

@@ -24,7 +24,7 @@ from dialects import all_dialects
 from inspector.accounts.limits import reserve_often
 from inspector.accounts.models import Membership
 from inspector.accounts.second_factors import lacks_second_factor
-from inspector.accounts.sessions import recall_memberships
+from inspector.accounts.sessions import keep_to_show, recall_memberships, take_to_show
 from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.database import or_404
 from inspector.search.selectors import CursorError
@@ -161,6 +161,17 @@ def attempt(
         return None
     flashes.success(request, done(made) if callable(done) else done)
     return made
+
+
+def show_once(request: HttpRequest, address: str, **made: Any) -> HttpResponse:
+    """Lead to the page that shows a secret which was made just now, and which takes it once by `take_shown`."""
+    keep_to_show(request.session, address, made)
+    return redirect(address)
+
+
+def take_shown(request: HttpRequest) -> dict[str, Any]:
+    """What was made just now for this page to show; empty where there is nothing."""
+    return take_to_show(request.session, request.get_full_path()) if request.method == "GET" else {}
 
 
 def asking(membership: Membership, query: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ from inspector.accounts.workspaces import accept_as_new, accept_invitation, find
 from inspector.database import or_404
 from inspector.trail.acting import find_address
 
-from .shell import PageForm, parse_id, render_page, within_workspace
+from .shell import PageForm, parse_id, render_page, show_once, take_shown, within_workspace
 
 
 class SignInForm(PageForm, AuthenticationForm):
@@ -289,7 +289,7 @@ def _answer_form(request: HttpRequest, form: SignInForm, wanted: str, *, status:
 
 
 _ENDED: Final = (
-    "This invitation has ended: it was accepted, withdrawn, or is older than a week."
+    "This invitation has ended: it was accepted or withdrawn, a newer link replaced it, or it is older than a week."
     " Ask an owner of the workspace for a new one."
 )
 
@@ -438,9 +438,11 @@ def _end_sessions(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_recovery_codes(request: HttpRequest) -> HttpResponse:
-    """How many there are; the button makes new ones, which are shown this once, in the answer itself."""
+    """How many there are; the button makes new ones, which are shown this once, on the page that follows."""
     user = request.user
     if not isinstance(user, User) or not has_second_factor(user):
         return redirect("mfa_index")
-    codes = make_recovery_codes(user) if request.method == "POST" else []
-    return render(request, "mfa/recovery_codes.html", {"codes": codes, "count": count_recovery_codes(user)})
+    if request.method == "POST":
+        return show_once(request, request.path, codes=make_recovery_codes(user))
+    context = {"codes": [], "count": count_recovery_codes(user), **take_shown(request)}
+    return render(request, "mfa/recovery_codes.html", context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -26,6 +26,7 @@ from inspector.trail.services import Thing, Wanted, record_deed
 from .answers import answer_rows
 from .lists import cut_page
 from .shell import parse_id, render_page, within_workspace, write_query
+from .templatetags.marks import write_moment
 
 PAGE_ROWS: Final = 50
 MAX_WORDS_LENGTH: Final = 200
@@ -38,7 +39,7 @@ COLUMNS: Final = (
 )
 _BATCH: Final = 1000
 # What a detail of an entry is called on the page, where that is not its name with spaces.
-_DETAILS: Final = {"door": "via", "form": "format", "is_masked": "secrets"}
+_DETAILS: Final = {"door": "via", "form": "format", "is_masked": "secrets", "sha256": "SHA-256"}
 # The page of an object, where it has one and looking at it is no deed of its own.
 _PAGES: Final = {
     "conversation": "pages:conversation",
@@ -46,6 +47,7 @@ _PAGES: Final = {
     "finding": "pages:finding",
     "delivery": "pages:delivery",
     "export": "pages:export",
+    "comment": "pages:comment",
 }
 
 
@@ -62,7 +64,7 @@ def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     more = write_key([last.sequence], membership.workspace.pk, of="trail") if last else None
     kept = urlencode({name: value for name, value in asked.items() if value})
     context = {
-        "deeds": [_describe(deed, slug) for deed in deeds],
+        "deeds": [_describe(deed, slug, membership.user.time_zone) for deed in deeds],
         "filters": asked,
         "is_filtered": bool(kept),
         "people": _list_people(membership, asked["who"], deeds),
@@ -139,7 +141,7 @@ def _list_people(membership: Membership, chosen: str, deeds: Sequence[Deed]) -> 
     return people
 
 
-def _describe(deed: Deed, slug: str) -> dict[str, Any]:
+def _describe(deed: Deed, slug: str, zone: str) -> dict[str, Any]:
     page = _PAGES.get(deed.object_kind)
     return {
         "row": deed,
@@ -151,7 +153,7 @@ def _describe(deed: Deed, slug: str) -> dict[str, Any]:
         "url": reverse(page, args=[slug, deed.object_id]) if page and parse_id(deed.object_id) else None,
         "about_url": f"?{urlencode({'about': deed.object_id})}" if parse_id(deed.object_id) else None,
         "details": [
-            (_DETAILS.get(name, name.replace("_", " ")), _spell(_name_codes(name, value)))
+            (_DETAILS.get(name, name.replace("_", " ")), _spell(_name_codes(name, value, zone)))
             for name, value in deed.details.items()
             # Whether secrets are included is the other side of whether they are masked.
             if value not in ("", None, {}, []) and name != "include_secrets"
@@ -159,15 +161,15 @@ def _describe(deed: Deed, slug: str) -> dict[str, Any]:
     }
 
 
-def _name_codes(name: str, value: Any) -> Any:
-    """What a deed keeps by code, as people call it."""
+def _name_codes(name: str, value: Any, zone: str) -> Any:
+    """What a deed keeps by code, as people call it; times are in the reader's zone, as those of the entries are."""
     if name == "rules" and isinstance(value, list):
         return [name_rule(str(each)) for each in value]
     if name == "is_masked":
         return "masked" if value else "included"
-    if name.endswith("_at") and isinstance(value, str):
+    if (name in ("until", "hour") or name.endswith("_at")) and isinstance(value, str):
         with suppress(ValueError):
-            return f"{datetime.fromisoformat(value).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+            return write_moment(datetime.fromisoformat(value), zone, "short")
     return value
 
 

@@ -449,6 +449,9 @@ def _follow(membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     return redirect("pages:delivery", membership.workspace.slug, delivery_id)
 
 
+_LEFT = "Only name, size and SHA-256 are kept, in the audit log."
+
+
 def _decide(request: HttpRequest, membership: Membership, delivery: Delivery) -> HttpResponse:
     action = request.POST.get("action")
     is_piece = "HX-Request" in request.headers
@@ -458,7 +461,7 @@ def _decide(request: HttpRequest, membership: Membership, delivery: Delivery) ->
         if is_piece:
             gone = render_part(request, membership, "uploads/_discarded.html", {"name": delivery.file_name})
             return _replace_card(gone, delivery)
-        flashes.success(request, f"{delivery.file_name} was discarded. Nothing of it is kept.")
+        flashes.success(request, f"{delivery.file_name} was discarded. {_LEFT}")
         return redirect("pages:upload", slug)
     form = ReadingForm(
         request.POST,
@@ -519,7 +522,7 @@ def decide_waiting(request: HttpRequest, membership: Membership) -> HttpResponse
             flashes.error(request, f"{delivery.file_name}: {'; '.join(error.messages)}")
     files = "1 file" if done == 1 else f"{done:,} files"
     if not is_load:
-        flashes.success(request, f"Discarded: {files}. Nothing of them is kept.")
+        flashes.success(request, f"Discarded: {files}. {_LEFT}")
         return redirect("pages:upload", membership.workspace.slug)
     flashes.success(request, f"Loading {files}.")
     return redirect("pages:deliveries", membership.workspace.slug)

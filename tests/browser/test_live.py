@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from inspector.accounts.models import Membership
+from inspector.audit.reviews.verdicts import give_verdict
 from inspector.threads.models import Conversation
 from tests.browser.conftest import Open, at
 from tests.browser.test_accessibility import find_faults
@@ -87,6 +88,25 @@ def enter(open_page: Open, who: Membership, address: str, **looks: Any) -> Page:
     # What a page loads by itself when it is opened has come as well.
     expect(page.locator("#facets:not(:has(section))")).to_have_count(0)
     return page
+
+
+def test_a_verdict_that_new_messages_make_stale_says_so_at_once(open_page: Open, cast: Cast) -> None:
+    say(cast, 0, 3)
+    talk = Conversation.objects.get()
+    seen = bytes(talk.settled_digest or b"")
+    give_verdict(membership=cast.owner, conversation=talk, verdict="concern", comment="Half <typed>", seen=seen)
+    page = enter(open_page, cast.auditor, at("conversation", talk.pk))
+    verdicts = page.locator("#verdict")
+    expect(verdicts).to_contain_text("the latest sign-off is in force")
+    page.get_by_label("Comment").fill("half typed")
+    say(cast, 3, 4)
+    chip = page.get_by_role("status").get_by_role("link")
+    expect(chip).to_have_text("1 new message: show it")
+    expect(verdicts).not_to_contain_text("tale")
+    click(page, chip)
+    expect(verdicts).to_contain_text("Stale: the content has changed since the sign-off.")
+    expect(verdicts).to_contain_text("the latest sign-off is stale")
+    expect(page.get_by_label("Comment")).to_have_value("half typed")
 
 
 def test_what_one_reads_stays_where_it_is(open_page: Open, cast: Cast) -> None:

@@ -106,8 +106,11 @@ class Made:
         return packed.getvalue()
 
 
-def make_bundle(*, records: int = 6, with_leaves: bool = False, of: str = "conversation") -> Made:
-    """A conversation that was signed off: its records, a comment, and the verdict, among other entries of the log."""
+def make_bundle(*, records: int = 6, with_leaves: bool = False, of: str = "conversation", later: int = 0) -> Made:
+    """A conversation that was signed off: its records, a comment, and the verdict, among other entries of the log.
+
+    `later` records came after the verdict.
+    """
     entries: list[dict[str, Any]] = []
     english: list[dict[str, Any]] = []
     sources = [f'{{"mid":"m{number}","say":"é {number}"}}\n'.encode() for number in range(records)]
@@ -134,6 +137,13 @@ def make_bundle(*, records: int = 6, with_leaves: bool = False, of: str = "conve
         })  # fmt: skip
     add("comment", {"words": "Wozu zweimal? „é“", "author": "amir"})
     add("verdict", {"verdict": "fine", "reviewer": "olivia", "binding": bound.hexdigest()})
+    for number in range(later):
+        sources.append(f"later {number}".encode())
+        add(
+            "record",
+            {"source": sha256(sources[-1]).hex(), "wire": None, "size": len(sources[-1])},
+            bytes=len(sources[-1]),
+        )
     for number in range(5):
         add("action", {"code": "account.signed-in", "told": f"Olivia signed in {number}"})
     for line in english:

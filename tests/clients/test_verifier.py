@@ -90,8 +90,12 @@ def test_a_good_bundle_holds_in_everything_that_it_shows(verify: Verify, of: str
         assert part in said
     assert ("its 14 leaves give the signed root" in said) is with_leaves
     assert ("Left out: 6 entries" in told.text) is (of == "conversation")
-    gaps = re.findall(r"not in the bundle, (.+)\. Ask its maker", told.text)
+    gaps = re.findall(
+        r"not in the bundle, (.+)\. A bundle of one conversation leaves out all others on purpose", told.text
+    )
     assert gaps == ([] if of == "workspace" else ["0, 9 to 13"])
+    assert "Ask its maker" not in told.text
+    assert "does not cover" not in told.text
     assert told.lines[-1] == "All that can be checked holds."
 
 
@@ -102,6 +106,23 @@ def test_a_good_bundle_holds_in_everything_that_it_shows(verify: Verify, of: str
 def test_every_place_of_a_tree_of_any_size_is_proven(verify: Verify, size: int) -> None:
     made = make_bundle(records=size, of="workspace")
     assert verify(made).status == 0
+
+
+def test_of_a_whole_workspace_nothing_is_left_out_on_purpose(verify: Verify) -> None:
+    made = make_bundle()
+    made.manifest["subject"] = "workspace"
+    assert "0, 9 to 13. Ask its maker why." in verify(made).text
+
+
+@pytest.mark.parametrize("of", ["conversation", "workspace"])
+def test_a_record_that_came_after_the_verdict_is_told(verify: Verify, of: str) -> None:
+    """Of a workspace nothing says which record belongs to what was signed."""
+    made = make_bundle(of=of, later=1)
+    told = verify(made, "--key", name_key(KEY))
+    assert told.status == 0, told.text
+    assert "English of 6 messages are what was signed" in "\n".join(told.list_marked("HOLDS"))
+    said = re.findall(r"UNKNOWN  Verdict \S+ \(fine\), entry \d+: it does not cover (.*)", told.text)
+    assert said == (["1 record of the bundle: they were no part of what was signed."] if of == "conversation" else [])
 
 
 def test_without_a_key_from_elsewhere_it_says_what_it_cannot_know(verify: Verify) -> None:
@@ -484,15 +505,17 @@ def test_what_a_bundle_says_of_itself_stays_one_line_of_plain_characters(verify:
     "key", ["", "x", "a+b+c", name_key(KEY).replace("+", "-"), name_key(KEY)[:-4], f"x{name_key(KEY)}"]
 )
 def test_a_key_that_is_none_is_refused(verify: Verify, key: str) -> None:
-    told = verify(make_bundle(), "--witness", key)
-    assert told.status == 2
-    assert "not a verifier key" in told.text or "not Base64" in told.text
+    for name in ("--witness", "--key"):
+        told = verify(make_bundle(), name, key)
+        assert told.status == 2, name
+        assert "not a verifier key" in told.text or "not Base64" in told.text
 
 
 def test_a_file_that_is_not_there_is_told(verify: Verify) -> None:
     told = verify(make_bundle(), "--checkpoint", "nowhere.txt")
     assert told.status == 2
     assert "nowhere.txt" in told.text
+    assert verify(make_bundle(), "--checkpoint", "").status == 2
 
 
 def test_every_single_bit_of_a_proven_entry_counts(verify: Verify) -> None:

@@ -32,7 +32,7 @@ from inspector.intake.models import HiddenRecord, Sighting
 from inspector.search.selectors import mean
 from inspector.threads.models import Conversation, Message, Task
 
-from ..models.findings import Finding
+from ..models.findings import Finding, FindingAct
 from ..rules import MIDDLE_RANK, RANKS, RULES, Rule, name_rule
 from ..rules.decoding import DENIED_RULE
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
@@ -392,6 +392,24 @@ def survey_open(
     )
     its = [each for each in found if each.conversation_id == conversation.pk]
     return counts, its[:limit]
+
+
+def list_decided(*, conversation: Conversation, limit: int) -> list[Finding]:
+    """The findings in a conversation that somebody decided on, at most `limit`, the gravest first; in one statement.
+
+    Each says `decided_by` (a name), `decided_at` and `reason` of the latest decision; and `is_hidden`, whether the
+    message it is about is withdrawn.
+    """
+    latest = FindingAct.objects.filter(finding=OuterRef("pk"), kind=FindingAct.Kind.JUDGED).order_by("-at", "-id")
+    rows = list_here(conversations=[conversation.pk]).exclude(state=Finding.State.OPEN)
+    return list(
+        rows.annotate(
+            decided_by=Subquery(latest.values("by__username")[:1]),
+            decided_at=Subquery(latest.values("at")[:1]),
+            reason=Subquery(latest.values("reason")[:1]),
+            is_hidden=Exists(HiddenRecord.objects.filter(record=OuterRef("record"))),
+        ).order_by(GRADE.desc(), "at", "rule", "key")[:limit]
+    )
 
 
 def list_findings(

@@ -37,12 +37,27 @@ MAX_SNOOZE_DAYS = 366
 MAX_ASSIGNABLE = 200
 
 
+class OvertakenError(ValidationError):
+    """That somebody acted on a finding after it was shown to whoever acts on it now: `act` is the latest."""
+
+    def __init__(self, act: FindingAct) -> None:
+        stands = f"it is {Finding.State(act.state).label.lower()} now"
+        super().__init__(f"it was read before {act.by} acted on it, and {stands}: read it again, then decide")
+        self.act = act
+
+
 @transaction.atomic
-def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str, reason: str) -> int:
+def judge(
+    *, membership: Membership, findings: Collection[uuid.UUID], state: str, reason: str, seen: str | None = None
+) -> int:
     """What an auditor makes of findings: accepted, fixed, a false alarm, or open again. Of how many it was said.
+
+    Args:
+        seen: the id of the latest act on the finding as its page showed it, empty for none; None where none was shown.
 
     Raises:
         PermissionDenied: for a viewer.
+        OvertakenError: where another act is the latest by now.
         ValidationError: for an unknown state, too many findings, or one that is closed without a reason.
     """
     membership.require_auditor(membership.workspace_id, "judges findings")
@@ -53,6 +68,7 @@ def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str
     # To open a finding again ends its snooze as well.
     rows = rows.exclude(AWAKE, state=state) if state == Finding.State.OPEN else rows.exclude(state=state)
     conversations = _hold_conversations(rows)
+    _check_seen(membership, findings, seen)
     values = {"state": state, "snoozed_until": None}
     held = _act(membership, rows, "finding.judged", values, {"state": state}, reason)
     grade_conversations(conversations)
@@ -60,11 +76,17 @@ def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str
 
 
 @transaction.atomic
-def assign(*, membership: Membership, findings: Collection[uuid.UUID], assignee: User | None) -> int:
+def assign(
+    *, membership: Membership, findings: Collection[uuid.UUID], assignee: User | None, seen: str | None = None
+) -> int:
     """Say who is to look at findings, or that nobody is. Of how many it was said.
+
+    Args:
+        seen: as `judge` takes it.
 
     Raises:
         PermissionDenied: for a viewer.
+        OvertakenError: as `judge` does.
         ValidationError: for somebody who may not judge findings here, or too many findings.
     """
     membership.require_auditor(membership.workspace_id, "judges findings")
@@ -72,6 +94,7 @@ def assign(*, membership: Membership, findings: Collection[uuid.UUID], assignee:
         theirs = find_membership(user=assignee, slug=membership.workspace.slug)
         if theirs is None or not theirs.is_auditor:
             raise ValidationError({"assignee": "a finding is assigned to an auditor or an owner of this workspace"})
+    _check_seen(membership, findings, seen)
     rows = _select(membership, findings)
     rows = rows.exclude(assignee=None) if assignee is None else rows.exclude(assignee=assignee)
     name = assignee.get_username() if assignee else ""
@@ -79,14 +102,20 @@ def assign(*, membership: Membership, findings: Collection[uuid.UUID], assignee:
 
 
 @transaction.atomic
-def snooze(*, membership: Membership, findings: Collection[uuid.UUID], until: datetime, reason: str) -> int:
+def snooze(
+    *, membership: Membership, findings: Collection[uuid.UUID], until: datetime, reason: str, seen: str | None = None
+) -> int:
     """Have open findings left out of lists until a time. Of how many it was said.
 
     They stay open, and opening them again ends it: the severity of their conversations, sign-offs
     and reports say the same as before.
 
+    Args:
+        seen: as `judge` takes it.
+
     Raises:
         PermissionDenied: for a viewer.
+        OvertakenError: as `judge` does.
         ValidationError: for a time that is past or too far, too many findings, or a snooze without a reason.
     """
     membership.require_auditor(membership.workspace_id, "judges findings")
@@ -94,6 +123,7 @@ def snooze(*, membership: Membership, findings: Collection[uuid.UUID], until: da
     if not now < until <= now + timedelta(days=MAX_SNOOZE_DAYS):
         raise ValidationError({"until": f"a finding is snoozed until a time in the next {MAX_SNOOZE_DAYS} days"})
     reason = _check_reason(reason, is_needed=True)
+    _check_seen(membership, findings, seen)
     rows = _select(membership, findings).filter(state=Finding.State.OPEN)
     said = {"until": until.isoformat()}
     return len(_act(membership, rows, "finding.snoozed", {"snoozed_until": until}, said, reason))
@@ -110,6 +140,15 @@ def _select(membership: Membership, findings: Collection[uuid.UUID]) -> QuerySet
     if len(findings) > MAX_AT_ONCE:
         raise ValidationError(f"at most {MAX_AT_ONCE} findings are changed at once")
     return Finding.objects.filter(workspace=membership.workspace_id, pk__in=list(findings))
+
+
+def _check_seen(membership: Membership, findings: Collection[uuid.UUID], seen: str | None) -> None:
+    if seen is None:
+        return
+    for finding in _select(membership, findings).order_by("pk").select_for_update(of=("self",)):
+        latest = FindingAct.objects.select_related("by", "assignee").filter(finding=finding).last()
+        if latest is not None and str(latest.pk) != seen:
+            raise OvertakenError(latest)
 
 
 def _act(

@@ -212,7 +212,7 @@ def write_findings(
     now = timezone.now()
     ids = [each.pk for each in conversations]
     stored = Finding.objects.filter(IsAny("conversation_id", ids))
-    columns = ("conversation_id", "key", "id", *_SAID, "holds", "due_since")
+    columns = ("conversation_id", "key", "id", *_SAID, "holds", "due_since", "snoozed_until")
     known = {(row[0], bytes(row[1])): row[2:] for row in stored.values_list(*columns)}
     new, changed = [], []
     # What is due may have changed; and what waited for its moment, and waits no longer.
@@ -222,16 +222,23 @@ def write_findings(
         if row is None:
             new.append(each)
         else:
-            pk, *said, holds, due_since = row
-            if (*said, holds) == (*_values_of(each), True):
+            pk, *said, holds, due_since, snoozed_until = row
+            values = _values_of(each)
+            if (*said, holds) == (*values, True):
                 continue
-            # News of a finding ends its snooze.
-            changed.append((pk, *_values_of(each), True, None, version, None))
+            # News of a finding ends its snooze. One that comes back as it was is no news: what did not hold for a while
+            # kept what it said, but for tokens.
+            is_news = [*said] != [*values] if holds else [*map(_hide, said)] != [*map(_hide, values)]
+            changed.append((pk, *values, True, None, version, None if is_news else snoozed_until))
             if each.due_at is None and said[_DUE_AT] is not None and due_since is None:
                 decided.add(pk)
             moved.add(each.conversation.pk)
     # What held and no longer does keeps what it said, but for tokens.
-    changed += [(*map(_hide, row[:-2]), False, now, version, None) for row in known.values() if row[-2]]
+    changed += [
+        (*map(_hide, said), False, now, version, snoozed_until)
+        for *said, holds, _, snoozed_until in known.values()
+        if holds
+    ]
     if new:
         # What is due already is written once, as such.
         timed = {each.conversation.pk for each in new if each.due_at is not None}

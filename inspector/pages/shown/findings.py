@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.urls import reverse
+from django.utils import timezone
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.examining import list_changes, list_suppressions
 from inspector.audit.findings.selectors import CLOSED, SNOOZED, SUPPRESSED, find_messages
-from inspector.audit.findings.services import list_acts
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES, Rule, name_rule
 from inspector.audit.rules.rule import SEVERITIES
@@ -192,24 +192,33 @@ _VERBS: Final = {
 }
 
 
-def _tell(act: FindingAct) -> str:
+def tell_act(act: FindingAct) -> str:
+    """What somebody made of a finding, as it follows their name; until when it is snoozed stands behind."""
     if act.kind == FindingAct.Kind.ASSIGNED:
         return f"assigned it to {act.assignee.get_username() if act.assignee else 'nobody'}"
-    if act.kind == FindingAct.Kind.SNOOZED:
-        return f"snoozed it until {act.until:%Y-%m-%d %H:%M} UTC"
-    return _VERBS[act.state]
+    return "snoozed it until" if act.kind == FindingAct.Kind.SNOOZED else _VERBS[act.state]
 
 
-def tell_history(finding: Finding) -> list[dict[str, Any]]:
-    """What happened to it, in the order of time; examining is named by the decoders and rules it was done by."""
-    steps = [{"at": finding.found_at, "what": "found by its rule"}]
+def tell_history(finding: Finding, acts: Sequence[FindingAct]) -> list[dict[str, Any]]:
+    """What happened to it, in the order of time; examining is named by the decoders and rules it was done by.
+
+    Args:
+        acts: what people made of it, the first first.
+    """
+    steps: list[dict[str, Any]] = [{"at": finding.found_at, "what": "found by its rule"}]
     steps += [
-        {"at": act.at, "by": act.by.get_username(), "what": _tell(act), "reason": act.reason}
-        for act in list_acts(finding=finding)
+        {"at": act.at, "by": act.by.get_username(), "what": tell_act(act), "until": act.until, "reason": act.reason}
+        for act in acts
     ]
     if finding.due_since is not None:
         steps.append({"at": finding.due_since, "what": "became due: its time passed, and it still applied"})
     if finding.ended_at is not None:
         what = "closed: it no longer applies, or its rule is switched off"
         steps.append({"at": finding.ended_at, "what": what})
-    return sorted(steps, key=lambda step: step["at"])
+    steps.sort(key=lambda step: step["at"])
+    decided = [act for act in acts if act.kind != FindingAct.Kind.ASSIGNED]
+    until = decided[-1].until if decided else None
+    if until is not None and until > timezone.now() and finding.snoozed_until is None:
+        # When that was is not noted.
+        steps.append({"at": None, "what": "its snooze ended early: what its rule finds is not what it was"})
+    return steps

@@ -219,20 +219,15 @@ def conversation_id(conversation: Conversation, title: str) -> SafeString:
     return fill(' <bdi class="hash quiet" title="{}">{}</bdi>', f"Conversation id {whole}", write_visible(short))
 
 
-@register.simple_tag(takes_context=True)
-def moment(context: Any, value: datetime | None, form: str = "full", basis: str = "wire") -> SafeString:
-    """A time in the reader's zone, ISO 8601 for the pointer; one that no message says, by its `basis`, with a sign for
-    that and the reason.
+def write_moment(value: datetime, zone: str, form: str = "full") -> str:
+    """A time in words, in a zone by its name.
 
     `form` is full (with date and zone), short (to the minute, with the date), brief (short, without the
     year where it is this one), day, clock (time of day only, where date and zone stand nearby) or hour (that without
     seconds).
     """
-    if value is None:
-        return SafeString('<span class="quiet">no time</span>')
-    zone = ZoneInfo(str(context.get("time_zone") or "UTC"))
-    here = value.astimezone(zone)
-    shown = {
+    here = value.astimezone(ZoneInfo(zone))
+    return {
         "full": f"{here.day} {here:%b %Y, %H:%M:%S} {here.tzname()}",
         "short": f"{here.day} {here:%b %Y, %H:%M}",
         "brief": f"{here.day} {here:%b}, {here:%H:%M}"
@@ -242,6 +237,16 @@ def moment(context: Any, value: datetime | None, form: str = "full", basis: str 
         "clock": f"{here:%H:%M:%S}",
         "hour": f"{here:%H:%M}",
     }[form]
+
+
+@register.simple_tag(takes_context=True)
+def moment(context: Any, value: datetime | None, form: str = "full", basis: str = "wire") -> SafeString:
+    """A time in the reader's zone as `write_moment` has it, ISO 8601 for the pointer; one that no message says, by its
+    `basis`, with a sign for that and the reason.
+    """
+    if value is None:
+        return SafeString('<span class="quiet">no time</span>')
+    shown = write_moment(value, str(context.get("time_zone") or "UTC"), form)
     iso = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if basis and not is_said(basis):
         why = TIME_WORDS[basis]

@@ -195,7 +195,7 @@ def add_app(client: Client) -> tuple[str, str]:
 
 
 def make_codes(client: Client) -> list[str]:
-    page = client.post(f"{FACTOR}codes/").content.decode()
+    page = client.post(f"{FACTOR}codes/", follow=True).content.decode()
     assert "never shown again" in page
     return re.findall(r"<li><code>([\w-]+)</code>", page)
 

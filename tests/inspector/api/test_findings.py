@@ -119,6 +119,11 @@ def test_a_key_snoozes_and_assigns(cast: Cast, found: Finding) -> None:
     assert whole["assignee"] is None
     assert [each["kind"] for each in whole["acts"]] == ["snoozed", "judged", "assigned", "assigned"]
     assert [each["assignee"] for each in whole["acts"]] == [None, None, "amir", None]
+    # What was acted on since it was read is refused.
+    known = {"state": "fixed", "reason": "x", "seen": whole["acts"][-2]["id"]}
+    assert (act(**known).status_code, act(**known | {"seen": ""}).status_code) == (409, 409)
+    assert "t was read before amir acted on it, and it is open now" in act(**known).content.decode()
+    assert act(**known | {"seen": whole["acts"][-1]["id"]}).json()["state"] == "fixed"
 
 
 def test_the_search_language_and_the_choice_of_members(found: Finding, token: str, unhurried: None) -> None:

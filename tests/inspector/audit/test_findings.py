@@ -33,6 +33,7 @@ from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.overview import count_standing
 from inspector.intake.models import HiddenRecord, Job
 from inspector.intake.withdrawals import take_back, withdraw_delivery
+from inspector.pages.shown.findings import tell_history
 from inspector.pipeline import run_due
 from inspector.threads import dependencies
 from inspector.threads.models import Block, Conversation, Message, Wording
@@ -127,7 +128,29 @@ def test_a_snoozed_finding_stays_open_and_lists_leave_it_out(cast: Cast) -> None
     ]
 
 
-def test_news_of_a_finding_end_its_snooze(cast: Cast) -> None:
+def test_news_of_a_finding_end_its_snooze_and_its_history_says_so(cast: Cast) -> None:
+    deliver(cast, ANSWER)
+    resolve_all()
+    (finding,) = Finding.objects.filter(rule="missing-message")
+    week = timezone.now() + timedelta(days=7)
+    snooze(membership=cast.auditor, findings=[finding.pk], until=week, reason="it may come")
+    # As another release words it.
+    Finding.objects.update(text="otherwise")
+    Examination.objects.update(version="before")
+    resolve_all()
+    sweep()
+    resolve_all()
+    assert codes(cast, state="open") == ["missing-message"]
+    finding.refresh_from_db()
+    said = tell_history(finding, list_acts(finding=finding))
+    assert [step["what"].partition(":")[0] for step in said] == [
+        "found by its rule",
+        "snoozed it until",
+        "its snooze ended early",
+    ]
+
+
+def test_what_comes_back_as_it_was_is_still_snoozed(cast: Cast) -> None:
     delivery = deliver(cast, ANSWER)
     resolve_all()
     (finding,) = Finding.objects.filter(rule="missing-message")
@@ -135,9 +158,19 @@ def test_news_of_a_finding_end_its_snooze(cast: Cast) -> None:
     snooze(membership=cast.auditor, findings=[finding.pk], until=week, reason="it may come")
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
     resolve_all()
+    finding.refresh_from_db()
+    assert (finding.holds, codes(cast, state="closed"), count_snoozed(workspace=cast.workspace)) == (
+        False,
+        ["missing-message"],
+        0,
+    )
     take_back(membership=cast.auditor, delivery=delivery, reason="ours")
     resolve_all()
-    assert codes(cast, state="open") == ["missing-message"]
+    assert (codes(cast, state="open"), codes(cast, state="snoozed")) == ([], ["missing-message"])
+    assert count_snoozed(workspace=cast.workspace) == 1
+    finding.refresh_from_db()
+    said = tell_history(finding, list_acts(finding=finding))
+    assert [step["what"] for step in said] == ["found by its rule", "snoozed it until"]
 
 
 def test_findings_are_assigned_to_those_who_may_judge_them(cast: Cast) -> None:

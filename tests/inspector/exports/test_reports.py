@@ -121,7 +121,9 @@ def test_it_tells_everything_that_is_known(cast: Cast, conversation: Conversatio
     head = text[: text.index("<article>")]
     assert 'Signed off: <span class="grave">concern</span>, by amir' in head
     assert "The sign-off holds." in head
-    assert re.search(r"notice: Reply to a missing message</span>.*Message 2, accepted\.", head)
+    assert re.search(
+        r"notice: Reply to a missing message</span>.*Message 2, accepted by amir, [^<]+: “it is an excerpt”\.", head
+    )
     assert not re.search(r"fixed_at|\d:\d\d\.\d", head)
     # Whether it holds is compared here and now, as for each verdict, and not told as the worker last found it.
     Binding.objects.update(changes=json.dumps({"decoder": [1, []]}))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from inspector.intake.framing import WORDS
 from inspector.intake.models import Delivery, Door, Record, Sighting
 from inspector.intake.selectors import read_source, rebuild_stream
 from inspector.management.commands.import_log import Progress, tell_bytes, tell_seconds
+from inspector.trail.models import Deed
 
 from ..conftest import Cast, make_user
 
@@ -108,6 +110,9 @@ def test_a_packed_file_is_named_sized_and_digested_as_it_is(only: Workspace, tmp
     delivery = Delivery.objects.get()
     assert (delivery.size_bytes, delivery.framed_bytes, delivery.state) == (len(packed), len(packed), "framed")
     assert b"".join(rebuild_stream(delivery=delivery)) == b"one\ntwo\n"
+    deed = Deed.objects.get(code="delivery.imported")
+    assert (deed.actor_name, deed.object_id) == ("The operator", str(delivery.pk))
+    assert (deed.details["sha256"], deed.details["bytes"]) == (sha256(packed).hexdigest(), len(packed))
 
 
 def test_a_cut_file_is_reported_and_the_others_are_taken_in(only: Workspace, folder: Path) -> None:

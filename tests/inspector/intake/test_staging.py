@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from inspector.intake.selectors import find_delivery, list_deliveries
 from inspector.intake.staging import Choices, NotStagedError
 from inspector.pages.uploads import Foretold, foretell
 from inspector.threads.models import Conversation, Message
+from inspector.trail.acting import act_as
+from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, resolve_all
 from .test_containers import make_zip
@@ -274,6 +277,28 @@ def test_thrown_away_it_leaves_nothing(cast: Cast) -> None:
     for act in (staging.load, staging.discard):
         with pytest.raises(NotStagedError):
             act(delivery=delivery)
+
+
+def test_the_audit_log_has_what_came_of_it(cast: Cast) -> None:
+    (kept,), (gone,), (old,) = stage(cast, LOG), stage(cast, DIALOGUE), stage(cast, b"old\n")
+    with act_as(cast.auditor):
+        staging.load(delivery=kept)
+        staging.discard(delivery=gone)
+    Delivery.objects.filter(pk=old.pk).update(received_at=old.received_at - timedelta(hours=25))
+    staging.discard_expired()
+    deeds = list(Deed.objects.filter(code__startswith="delivery.").order_by("sequence"))
+    assert [(deed.code, deed.actor_name, deed.object_kind, deed.object_id) for deed in deeds] == [
+        ("delivery.imported", "amir", "delivery", str(kept.pk)),
+        ("delivery.discarded", "amir", "file", str(gone.pk)),
+        ("delivery.discarded", "The product", "file", str(old.pk)),
+    ]
+    assert deeds[1].told == f"amir discarded the uploaded file “{gone.file_name}”"
+    assert deeds[0].details == {
+        "sha256": sha256(LOG).hexdigest(),
+        "bytes": len(LOG),
+        "channel": "main",
+        "received_at": kept.received_at.isoformat(),
+    }
 
 
 def test_loaded_it_is_staged_no_more(cast: Cast) -> None:

@@ -136,8 +136,9 @@ def test_what_is_too_large_is_refused_before_it_is_read(auditor: Client, cast: C
 
 def test_a_key_is_shown_once_works_and_can_be_revoked(owner: Client, cast: Cast) -> None:
     address = page_of("settings")
-    made = owner.post(address, {"name": "build <agents>", "scopes": ["ingest", "read"], "expires_in": "30"})
-    assert made.status_code == 201
+    made = owner.post(
+        address, {"name": "build <agents>", "scopes": ["ingest", "read"], "expires_in": "30"}, follow=True
+    )
     assert made["Cache-Control"] == "no-store, private"
     found = re.search(r"aci_[0-9a-f]{12}_[0-9a-f]{64}", made.content.decode())
     assert found is not None

@@ -27,9 +27,13 @@ def run_curl(lines: str) -> list[str]:
 def test_an_owner_makes_a_key_and_sees_its_first_message(cast: Cast, owner: Client) -> None:
     assert "YOUR-KEY" in owner.get(PAGE).content.decode()
     made = owner.post(PAGE)
-    page = html.unescape(made.content.decode())
     key = ApiKey.objects.get(workspace=cast.workspace)
-    assert (made.status_code, key.scopes) == (201, ["ingest"])
+    assert (made["Location"], key.scopes) == (f"{PAGE}?key={key.pk}", ["ingest"])
+    page = html.unescape(owner.get(made["Location"]).content.decode())
+    # Loaded again, the page makes no second key, and waits on.
+    shows(
+        owner.get(made["Location"]).content.decode(), "Waiting for the first message", "YOUR-KEY", never=["new-token"]
+    )
     token = re.findall(r"aci_[0-9a-f]{12}_[0-9a-f]{64}", page)[0]
     shows(
         page,
@@ -57,7 +61,7 @@ def test_an_owner_makes_a_key_and_sees_its_first_message(cast: Cast, owner: Clie
 
 
 def test_what_is_no_text_is_not_waited_for(cast: Cast, owner: Client) -> None:
-    token = re.findall(r"aci_[0-9a-f]{12}_[0-9a-f]{64}", owner.post(PAGE).content.decode())[0]
+    token = re.findall(r"aci_[0-9a-f]{12}_[0-9a-f]{64}", owner.post(PAGE, follow=True).content.decode())[0]
     headers = {"Authorization": f"Bearer {token}"}
     assert Client().post("/api/v1/messages", b"\xff\xff", content_type="text/plain", headers=headers).status_code == 202
     key = ApiKey.objects.get(workspace=cast.workspace)

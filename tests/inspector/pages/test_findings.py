@@ -117,6 +117,40 @@ def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Clie
     assert "Decision" not in one
 
 
+def test_a_decision_from_an_old_page_is_refused_and_can_be_taken_anew(
+    auditor: Client, owner: Client, found: Finding
+) -> None:
+    """Of two who have the page open, the later one learns what the other did, and overwrites nothing unseen."""
+    address, one = page_of("judge-findings"), page_of("finding", found.pk)
+
+    def fill(page: str) -> dict[str, str]:
+        return dict(re.findall(r'<input type="hidden" name="(finding|seen|next)" value="([^"]*)"', page))
+
+    first = fill(read(owner, one))
+    assert first == {"finding": str(found.pk), "seen": "", "next": one}
+    assert owner.post(address, first | {"state": "accepted", "reason": "known"})["Location"] == one
+    old = fill(read(auditor, one))
+    assert owner.post(address, fill(read(owner, one)) | {"state": "open", "reason": "not <b>so</b>"}).status_code == 302
+    said = old | {"state": "false-alarm", "reason": "a test"}
+    for act in (said, said | {"state": "snooze-1"}, old | {"act": "assign", "assignee": "nobody"}, first | said):
+        refused = auditor.post(address, act)
+        assert refused.status_code == 422, act
+        shows(
+            refused.content.decode(),
+            "Nothing was saved",
+            "<strong>olivia</strong> opened it again: “not &lt;b&gt;so&lt;/b&gt;”",
+            'value="a test"' if "reason" in act else "",
+        )
+    # What lacks a reason is given back with what was seen.
+    assert fill(auditor.post(address, said | {"reason": ""}).content.decode()) == old
+    assert Finding.objects.get(pk=found.pk).state == "open"
+    again = fill(auditor.post(address, said).content.decode())
+    assert auditor.post(address, again | {"state": "false-alarm", "reason": "a test"}).status_code == 302
+    assert Finding.objects.get(pk=found.pk).state == "false-alarm"
+    # What is chosen in a list says nothing of what was seen.
+    assert owner.post(address, {"finding": str(found.pk), "state": "open", "next": FINDINGS}).status_code == 302
+
+
 @pytest.mark.long(seconds=2)
 def test_findings_are_snoozed_and_assigned_on_pages(
     cast: Cast, auditor: Client, viewer: Client, found: Finding

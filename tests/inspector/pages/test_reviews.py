@@ -17,8 +17,10 @@ from django.utils import timezone
 
 from inspector.accounts.models import Membership, Role
 from inspector.accounts.services import add_member
+from inspector.audit.findings.services import judge as judge_finding
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
 from inspector.audit.reviews import queues
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation
 from tests.inspector.conftest import Cast, deliver, make_user, resolve_all, take_in
 from tests.inspector.pages.conftest import STORY
@@ -137,7 +139,12 @@ def test_a_sign_off_goes_stale_and_says_why(owner: Client, cast: Cast, conversat
     judge(owner, item, "fine")
     for name, args in (("review-item", [item.pk]), ("conversation", [conversation.pk]), ("conversations", [])):
         assert "tale" not in read(owner, name, *args).partition("<main")[2]
+    assert 'data-live-part="in-force">the latest sign-off is in force<' in read(owner, "conversation", conversation.pk)
     take_in(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
+    # What a page that is open puts in the place of what it showed says it as well.
+    page = read(owner, "conversation", conversation.pk)
+    assert 'data-live-part="in-force">the latest sign-off is stale<' in page
+    assert "Stale: the content has changed" in page.partition('data-live-part="verdicts"')[2].partition("<form")[0]
     for name, args in (("review-item", [item.pk]), ("conversation", [conversation.pk])):
         assert "1 message arrived since" in read(owner, name, *args).replace("1 Message", "1 message")
     assert ">stale<" in read(owner, "conversations")
@@ -209,6 +216,34 @@ def test_what_was_written_is_not_lost_with_a_lease(owner: Client, auditor: Clien
     page = response.content.decode()
     assert (response.status_code, "olivia holds it until" in page.lower()) == (422, True)
     shows(page, "Your unsaved input", "<p>Concern</p>", "long words")
+
+
+def test_a_reviewer_sees_what_was_decided_by_whom_and_why(cast: Cast, auditor: Client) -> None:
+    line = {"raw": "bearer eyJhbGciOi.eyJzdWIiOiIx.c2lnbmF0dXJl1", "from": "a", "to": "b", "conversation": "1"}
+    delivery = deliver(cast, json.dumps(line).encode())
+    resolve_all()
+    finding = Finding.objects.get(rule="token-in-clear")
+    queue = queues.create_queue(membership=cast.owner, name="Look", reviewers=1, criteria=[])
+    queues.fill_queue(queue=queue, conversations=[finding.conversation_id], why="", membership=cast.owner)
+    item = ReviewItem.objects.get()
+    assert "<h3>Decided" not in read(auditor, "review-item", item.pk)
+    judge_finding(membership=cast.owner, findings=[finding.pk], state="fixed", reason="old")
+    judge_finding(membership=cast.owner, findings=[finding.pk], state="accepted", reason="a <b>test</b> key")
+    Finding.objects.exclude(pk=finding.pk).update(holds=False)
+    found = read(auditor, "review-item", item.pk).partition('id="found"')[2].partition("</section>")[0]
+    shows(
+        found,
+        "No open findings.",
+        page_of("finding", finding.pk),
+        "accepted",
+        "by olivia, ",
+        "Reason: “a &lt;b&gt;test&lt;/b&gt; key”",
+        finding.text,
+        never=["old"],
+    )
+    withdraw_delivery(membership=cast.owner, delivery=delivery, reason="x")
+    resolve_all(is_examined=False)
+    assert finding.text not in read(auditor, "review-item", item.pk)
 
 
 @pytest.mark.long(seconds=2)

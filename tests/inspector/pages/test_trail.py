@@ -10,8 +10,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
-from inspector.accounts.models import Membership, Role
+from inspector.accounts.models import Membership, Role, User, make_id
 from inspector.accounts.services import add_member, create_api_key, ensure_channel
 from inspector.trail.models import Deed
 from inspector.trail.services import Thing, record_deed
@@ -120,6 +121,26 @@ def test_hostile_names_are_only_text(cast: Cast, owner: Client) -> None:
     record(cast, "<script>alert(1)</script>\u202e")
     page = owner.get(URL).content.decode()
     shows(page, "&lt;script&gt;alert", never=["<script>alert", "\u202e"])
+
+
+def test_times_are_words_in_the_readers_zone_and_a_comment_leads_to_its_message(cast: Cast, owner: Client) -> None:
+    User.objects.filter(pk=cast.owner.user_id).update(time_zone="Asia/Tokyo")
+    comment = make_id()
+    record_deed(
+        "comment.written",
+        workspace_id=cast.workspace.pk,
+        by=cast.auditor,
+        on=Thing("comment", comment, "characters 0-5"),
+        details={"until": "2026-11-30T17:05:09.123456+00:00", "hour": "2026-11-30T17:00:00+00:00"},
+    )
+    page = owner.get(URL).content.decode()
+    shows(
+        page,
+        "<dd>1 Dec 2026, 02:05</dd>",
+        "<dd>1 Dec 2026, 02:00</dd>",
+        f'<a class="small" href="{reverse("pages:comment", args=["acme", comment])}">open the comment</a>',
+        never=["123456"],
+    )
 
 
 def test_it_says_what_holds_it(cast: Cast, owner: Client) -> None:

@@ -63,7 +63,7 @@ def test_an_owner_acts_on_the_pages_under_their_own_name_and_address(
     base = f"/w/{cast.workspace.slug}"
     first = len(list_codes(cast))
     invited = client.post(f"{base}/settings/members/", {"member-name": "nina", "member-role": "viewer"})
-    assert invited.status_code == 201
+    assert invited.status_code == 302
     client.post(f"{base}/settings/members/{cast.viewer.pk}/", {"role": "auditor"})
     client.post(f"{base}/settings/members/{cast.viewer.pk}/remove/")
     client.post(f"{base}/settings/", {"name": "robot", "scopes": ["read"]})
