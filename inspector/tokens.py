@@ -57,6 +57,7 @@ _KEYS: Final = (
     r"|signing[_-]?key|account[_-]?key|shared[_-]?key|encryption[_-]?key"
     r"|(?:auth|access|refresh|session|bearer|bot|id|api|csrf|deploy|personal)[_-]?token)"
 )
+_OF_KEYS: Final = ("pass", "pwd", "secret", "credential", "key", "token")
 # Those of a text, after which anything may follow.
 _QUOTE: Final = r"(?>(?:\\{0,7}[\"'])?)"
 # What is written where a secret would stand: a variable, a placeholder, a word about it, an alias of ours.
@@ -172,7 +173,7 @@ SHAPES: Final = (
     ),
     Shape(
         "a password or key by its name",
-        ("pass", "pwd", "secret", "credential", "key", "token"),
+        _OF_KEYS,
         _compile(
             _NAME + r"(?:>(?i:" + _STAND_IN + r")(?P<element>[^<>\r\n]{6,4096}+)(?=</[\w:.-]{0,40}(?i:" + _KEYS + r"))"
             r"|" + _QUOTE + r"\s{0,3}+(?::=|=>|=|:)\s{0,3}+" + _VALUE + r")"
@@ -181,7 +182,7 @@ SHAPES: Final = (
     # The same as a flag of a command, where its value may stand behind a space.
     Shape(
         "a password or key by its name",
-        ("--",),
+        _OF_KEYS,
         _compile(r"--(?:[A-Za-z]{1,20}-){0,3}" + _NAME + r"[ \t]{1,3}+" + _VALUE),
     ),
 )

@@ -47,7 +47,7 @@ from inspector.characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
 from inspector.threads import terms
 from inspector.threads.models import Conversation, Declaration, Message, Task
-from inspector.threads.nodes import find_reuse
+from inspector.threads.nodes import count_bearers, find_reuse
 from inspector.threads.tasks import read_steps
 from inspector.threads.terms import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_KEYS, OF_SESSIONS, RuleFlag
 from inspector.tokens import PIECE, VALUE, is_result
@@ -126,6 +126,7 @@ def _load(conversation: Conversation, declared: Mapping[uuid.UUID, Sequence[Decl
     scene.tasks = [SeenTask._make(row) for row in tasks.values_list(*SeenTask._fields)]
     load_words_after_end({conversation.pk: scene}, shown)
     load_elsewhere({conversation.pk: scene})
+    _load_withdrawn(scene)
     _load_doubles(scene)
     _load_reused(scene)
     _load_early(scene)
@@ -153,6 +154,13 @@ def _load_doubles(scene: Scene) -> None:
         for name, several in found.items()
         if len({message.record for message in several}) > 1 and not (any(carried[name]) and len(told[name]) == 1)
     ]
+
+
+def _load_withdrawn(scene: Scene) -> None:
+    hidden = Message.objects.hidden().filter(channel=scene.conversation.channel)
+    keys = {bytes(key) for pair in hidden.values_list("id_key", "call_key") for key in pair if key}
+    missing = (each for each in scene.odd if each.parent is None and not count_bearers(each.why))
+    scene.withdrawn |= {each.cited for each in missing if each.cited is not None} & keys
 
 
 def _load_reused(scene: Scene) -> None:

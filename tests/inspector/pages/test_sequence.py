@@ -148,8 +148,9 @@ def test_queries_do_not_grow_with_the_messages(viewer: Client, cast: Cast) -> No
         take_in(cast, *(say(index, **({"pid": f"lost{index}"} if index % 7 == 3 else {})) for index in range(number)))
         count = []
         for name in ("sequence", "conversation-raw", "sequence-mermaid"):
+            page = address(name)
             with CaptureQueriesContext(connection) as queries:
-                open_page(viewer, name)
+                assert viewer.get(page).status_code == 200
             count.append(len(queries))
         counts.append(count)
     assert counts[0] == counts[1]

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -148,7 +149,7 @@ def test_a_statement_that_runs_too_long_is_said_so(
     response = owner.get("/w/acme/glossary/nslip/")
     assert (response.status_code, response["Retry-After"]) == (503, "5")
     assert "This took too long" in response.content.decode()
-    problem = answer_exception(_ended(), {"request": None, "view": None})
+    problem = answer_exception(_ended(), {"request": SimpleNamespace(), "view": None})
     assert problem.status_code == 503
     assert "took too long" in problem.data["detail"]
 
