@@ -296,6 +296,7 @@ if OIDC_SERVER_URL:
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
+USE_TZ = True
 
 STATIC_URL = "static/"
 # No page of another origin needs our files.

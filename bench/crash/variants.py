@@ -105,7 +105,7 @@ def answer_early() -> None:
         time.sleep(random.uniform(0, 0.5))
         take_in_time(delivery=delivery, chunks=[body])
 
-    def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Any = None) -> Delivery:
+    def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], **_: Any) -> Delivery:
         body = b"".join(chunks)
         threading.Thread(target=store_later, args=(copy.deepcopy(delivery), body)).start()
         count = sum(isinstance(item, LogRecord) for item in read_log([body], options_of(delivery)))

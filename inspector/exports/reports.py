@@ -29,7 +29,7 @@ from inspector.audit.rules import name_rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.audit.samples import list_drawn, say_stratum
 from inspector.characters import HIDDEN_BLOCK, code_of, is_hidden, spell_hidden
-from inspector.ledger.proofs import Place, draw_note, find_changed, find_places, get_checkpoint, say_changed
+from inspector.ledger.proofs import Place, draw_note, find_entries, get_checkpoint, say_changed
 from inspector.threads.models import Conversation, Message
 from inspector.threads.tasks import get_state
 from inspector.threads.timeline import number_messages
@@ -246,8 +246,7 @@ def write_verdicts(conversation: Conversation) -> SafeString:
     if not reviews:
         return SafeString('<p class="quiet">No public verdicts.</p>')
     standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
-    places = find_places("verdict", [review.pk for review in reviews])
-    changed = find_changed("verdict", [review.pk for review in reviews])
+    places, changed = find_entries("verdict", [review.pk for review in reviews])
     rows = (
         (_write_verdict(review, standings[review.pk], places.get(review.pk), changed.get(review.pk)),)
         for review in reviews

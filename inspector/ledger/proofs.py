@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -89,18 +89,30 @@ def find_changed(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, 
 
     A row without an entry is not among them: it is entered some seconds after it was written.
     """
+    return {subject: index for subject, index, is_changed, _ in _compare(kind, subjects) if is_changed}
+
+
+def find_entries(kind: str, subjects: Collection[uuid.UUID]) -> tuple[dict[uuid.UUID, Place], dict[uuid.UUID, int]]:
+    """Where these rows stand, as `find_places` has it, and which are changed, as `find_changed`; in one statement."""
+    found = list(_compare(kind, subjects, place=place_of(kind, OuterRef("subject"))))
+    places = {subject: Place(**said["place"]) for subject, _, _, said in found}
+    return places, {subject: index for subject, index, is_changed, _ in found if is_changed}
+
+
+def _compare(
+    kind: str, subjects: Collection[uuid.UUID], **beside: Subquery
+) -> Iterator[tuple[uuid.UUID, int, bool, Mapping[str, Any]]]:
+    """Of each row that is entered the index of its entry, whether it is otherwise now, and what else is asked."""
     table = BY_NAME[kind]
     entry = LedgerEntry.objects.filter(kind=kind, subject=OuterRef("subject"))
-    entered = {name: Subquery(entry.values(name)[:1]) for name in ("index", "workspace_id", "leaf_hash")}
-    beside = replace(table, columns={**table.columns, **{f"entry.{name}": each for name, each in entered.items()}})
-    changed = {}
-    for _, leaf in beside.read(beside.find([*subjects])):
+    entered = {name: Subquery(entry.values(name)[:1]) for name in ("index", "workspace_id", "leaf_hash")} | beside
+    wider = replace(table, columns={**table.columns, **{f"entry.{name}": each for name, each in entered.items()}})
+    for _, leaf in wider.read(wider.find([*subjects])):
         content = dict(leaf.content)
-        index, workspace, hashed = (content.pop(f"entry.{name}") for name in entered)
+        said = {name: content.pop(f"entry.{name}") for name in entered}
         as_now = (str(leaf.workspace), hash_of(kind, leaf._replace(content=content)).hex())
-        if index is not None and as_now != (workspace, hashed):
-            changed[leaf.subject] = index
-    return changed
+        if said["index"] is not None:
+            yield leaf.subject, said["index"], as_now != (said["workspace_id"], said["leaf_hash"]), said
 
 
 def leaf_hash_of(kind: str, subject: OuterRef) -> Subquery:

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, User, Workspace
-from inspector.audit.findings.selectors import OpenCount, count_open_in, list_decided, sort_by_message, survey_open
+from inspector.audit.findings.selectors import OpenCount, count_open_in, sort_by_message, survey_findings
 from inspector.audit.models import Review, ReviewItem
 from inspector.audit.reviews import queues, verdicts
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs, find_standings, list_item_reviews
@@ -240,8 +240,7 @@ def _answer(
     later = find_later(messages)
     beside = list_beside(queue=item.queue, reader=membership.user)
     around = [each.conversation_id for group in beside for each in group]
-    counts, findings = survey_open(conversation=conversation, beside=around)
-    decided = list_decided(conversation=conversation, limit=MAX_FINDINGS + 1)
+    counts, findings, decided = survey_findings(conversation=conversation, beside=around)
     openings = find_openings_of([conversation, *(each.conversation for group in beside for each in group)])
     carrying = [review for review in reviews if review.verdict == item.verdict]
     is_held_by_another = lease is not None and not lease["is_over"] and not lease["is_mine"]

@@ -368,47 +368,36 @@ def count_snoozed(*, workspace: Workspace, within: Q = EVERYWHERE) -> int:
     return select_findings(workspace=workspace, state=SNOOZED, within=within).count()
 
 
-def survey_open(
+def survey_findings(
     *, conversation: Conversation, beside: Collection[uuid.UUID], limit: int = 200
-) -> tuple[dict[uuid.UUID, OpenCount], list[Finding]]:
-    """What stands open in some conversations, in one statement: counted in each, and of one of them the findings.
+) -> tuple[dict[uuid.UUID, OpenCount], list[Finding], list[Finding]]:
+    """What stands open in some conversations, counted in each; and of one of them the findings, open ones and those
+    that somebody decided on, at most `limit` of either, the gravest first; one statement.
 
     Args:
-        conversation: whose findings are wanted, at most `limit`, the gravest first. Each says `is_hidden`, whether the
-            message it is about is withdrawn.
-        beside: of which others they are counted.
+        conversation: whose findings are wanted. Each says `is_hidden`, whether the message it is about is withdrawn; a
+            decided one `decided_by` (a name), `decided_at` and `reason` of the latest decision.
+        beside: of which others the open ones are counted.
     """
-    rows = list_here(conversations={conversation.pk, *beside}).filter(state=Finding.State.OPEN)
+    is_open, its = Q(state=Finding.State.OPEN), Q(conversation=conversation)
+    latest = FindingAct.objects.filter(finding=OuterRef("pk"), kind=FindingAct.Kind.JUDGED).order_by("-at", "-id")
+    columns = {"decided_by": "by__username", "decided_at": "at", "reason": "reason"}
+    said = {name: Case(When(~is_open, then=Subquery(latest.values(each)[:1]))) for name, each in columns.items()}
+    rows = list_here(conversations={conversation.pk, *beside}).filter(is_open | its).annotate(opened=is_open, **said)
     gravest = (GRADE.desc(), F("at").asc(), F("rule").asc(), F("key").asc())
     ranked = rows.annotate(
-        count=Window(Count("pk"), partition_by=("conversation", "severity")),
-        first=Window(RowNumber(), partition_by=("conversation", "severity"), order_by=gravest),
-        rank=Window(RowNumber(), partition_by="conversation", order_by=gravest),
+        count=Window(Count("pk"), partition_by=("conversation", "opened", "severity")),
+        first=Window(RowNumber(), partition_by=("conversation", "opened", "severity"), order_by=gravest),
+        rank=Window(RowNumber(), partition_by=("conversation", "opened"), order_by=gravest),
         is_hidden=Exists(HiddenRecord.objects.filter(record=OuterRef("record"))),
-    ).filter(Q(first=1) | Q(conversation=conversation, rank__lte=limit))
+    ).filter(Q(first=1) | (its & Q(rank__lte=limit)))
     found: list[Any] = list(ranked.order_by("rank"))
-    counts = _gather(
-        (each.conversation_id, each.severity, vars(each)["count"]) for each in found if vars(each)["first"] == 1
-    )
-    its = [each for each in found if each.conversation_id == conversation.pk]
-    return counts, its[:limit]
-
-
-def list_decided(*, conversation: Conversation, limit: int) -> list[Finding]:
-    """The findings in a conversation that somebody decided on, at most `limit`, the gravest first; in one statement.
-
-    Each says `decided_by` (a name), `decided_at` and `reason` of the latest decision; and `is_hidden`, whether the
-    message it is about is withdrawn.
-    """
-    latest = FindingAct.objects.filter(finding=OuterRef("pk"), kind=FindingAct.Kind.JUDGED).order_by("-at", "-id")
-    rows = list_here(conversations=[conversation.pk]).exclude(state=Finding.State.OPEN)
-    return list(
-        rows.annotate(
-            decided_by=Subquery(latest.values("by__username")[:1]),
-            decided_at=Subquery(latest.values("at")[:1]),
-            reason=Subquery(latest.values("reason")[:1]),
-            is_hidden=Exists(HiddenRecord.objects.filter(record=OuterRef("record"))),
-        ).order_by(GRADE.desc(), "at", "rule", "key")[:limit]
+    firsts = [each for each in found if each.opened and each.first == 1]
+    own = [each for each in found if each.conversation_id == conversation.pk]
+    return (
+        _gather((each.conversation_id, each.severity, each.count) for each in firsts),
+        [each for each in own if each.opened][:limit],
+        [each for each in own if not each.opened][:limit],
     )
 
 

@@ -22,8 +22,7 @@ from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from inspector.browsing.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.browsing.transcripts import mark_sentences
-from inspector.ledger.proofs import find_changed, say_changed
-from inspector.ledger.proofs import find_places as find_entered
+from inspector.ledger.proofs import find_entries, say_changed
 from inspector.search.selectors import read_key, write_key
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import Digest, count_hidden_in, read_body, sum_up
@@ -384,8 +383,7 @@ def describe_verdicts(
     places = {place for each in standings.values() for change in each.changes.values() for place in change.places}
     found = {(message.record_id, message.part): message for message in known}
     found.update(find_places(places=places - found.keys(), workspace=workspace))
-    changed = find_changed("verdict", [review.pk for review in reviews]) if reviews else {}
-    entered = find_entered("verdict", [review.pk for review in reviews]) if reviews else {}
+    entered, changed = find_entries("verdict", [review.pk for review in reviews]) if reviews else ({}, {})
     return [
         {
             "row": review,
