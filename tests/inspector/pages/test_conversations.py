@@ -8,7 +8,7 @@ import re
 import pytest
 from django.test import Client
 
-from inspector.audit.findings.selectors import count_open_in, survey_conversations, survey_open, tell_findings
+from inspector.audit.findings.selectors import count_open_in, survey_conversations, survey_findings, tell_findings
 from inspector.exports.models import Export
 from inspector.pages.conversations import views
 from inspector.threads.models import Conversation
@@ -90,13 +90,13 @@ def test_each_severity_of_the_open_findings_is_counted(cast: Cast, viewer: Clien
     for counted in (
         count_open_in(conversation_ids=pks),
         survey_conversations(conversation_ids=pks)[0],
-        survey_open(conversation=conversation, beside=[], limit=1)[0],
+        survey_findings(conversation=conversation, beside=[], limit=1)[0],
         {conversation.pk: tell_findings(conversation=conversation).opened},
     ):
         opened = counted[conversation.pk]
         assert opened is not None
         assert list(opened.by_severity.items()) == list(expected.items())
         assert (opened.count, opened.severity) == (3, 4)
-    assert len(survey_open(conversation=conversation, beside=[], limit=1)[1]) == 1
+    assert len(survey_findings(conversation=conversation, beside=[], limit=1)[1]) == 1
     row = viewer.get(LIST).content.decode().partition('id="conversation-')[2].partition("</tr>")[0]
     assert re.findall(r">(\d+)<span> (\w+)</span>", row) == [("1", "error"), ("2", "notices")]
