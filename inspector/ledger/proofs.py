@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import segno
-from django.db.models import Max, OuterRef, QuerySet, Subquery
+from django.db.models import Max, OuterRef, Subquery
 from django.db.models.functions import JSONObject
 from django.utils.safestring import SafeString
 
@@ -93,7 +93,7 @@ def find_changed(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, 
 
 
 def find_entries(kind: str, subjects: Collection[uuid.UUID]) -> tuple[dict[uuid.UUID, Place], dict[uuid.UUID, int]]:
-    """Where these rows stand, as `find_places` has it, and which are changed, as `find_changed`; in one statement."""
+    """Where those of these rows stand that are entered, and which are changed, as `find_changed`; in one statement."""
     found = list(_compare(kind, subjects, place=place_of(kind, OuterRef("subject"))))
     places = {subject: Place(**said["place"]) for subject, _, _, said in found}
     return places, {subject: index for subject, index, is_changed, _ in found if is_changed}
@@ -256,22 +256,13 @@ class Place:
         return [*(self.note or "").split("\n"), "", "", ""][2]
 
 
-def find_places(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, Place]:
-    """Where these rows stand in their workspace's ledger, in one statement; what is not entered yet is missing."""
-    rows = _select_placed(kind).filter(subject__in=subjects)
-    return {each[0]: Place(*each[1:]) for each in rows.values_list("subject", "index", "size", "note")}
-
-
 def place_of(kind: str, subject: OuterRef) -> Subquery:
-    """The same as a column of another statement: an object with the names of a `Place`, or None."""
-    rows = _select_placed(kind).filter(subject=subject)
-    return Subquery(rows.values(place=JSONObject(index="index", size="size", note="note"))[:1])
-
-
-def _select_placed(kind: str) -> QuerySet[Any]:
+    """Where a row stands in its workspace's ledger, as a column of another statement: an object with the names of a
+    `Place`; None while it is not entered."""
     later = LedgerCheckpoint.objects.filter(workspace=OuterRef("workspace"), size__gt=OuterRef("index"))
     first = {name: Subquery(later.order_by("size").values(name)[:1]) for name in ("size", "note")}
-    return LedgerEntry.objects.filter(kind=kind).annotate(**first)
+    rows = LedgerEntry.objects.filter(kind=kind, subject=subject).annotate(**first)
+    return Subquery(rows.values(place=JSONObject(index="index", size="size", note="note"))[:1])
 
 
 def look_up(checkpoint: LedgerCheckpoint, asked: str, *, reader: Membership) -> Sequence[Mapping[str, Any]]:

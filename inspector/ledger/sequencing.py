@@ -11,7 +11,6 @@ One process at a time enters (`alone`), so that indexes follow each other. Evide
 from __future__ import annotations
 
 import logging
-import mmap
 import time
 import uuid
 from collections import defaultdict
@@ -104,7 +103,7 @@ def _unwrap(sealed: bytes) -> bytes:
 logger = logging.getLogger(__name__)
 
 _LOCK: Final = 0x6C6564676572
-# How often the processes of a worker look, and how often each of them at everything.
+# How often a process looks, and how often at everything.
 LOOK_SECONDS, LOOK_AT_ALL_SECONDS = 5.0, 3_600.0
 
 # So many rows are entered in one transaction, and for so long in one pass: others sweep meanwhile.
@@ -117,25 +116,15 @@ SELECT least(clock_timestamp(), (SELECT min(xact_start) FROM pg_stat_activity WH
 
 
 class Watch:
-    """What a process remembers from one pass to the next. Forked ones share when it looked: one does for all."""
+    """What a process remembers from one pass to the next."""
 
     def __init__(self) -> None:
-        self._shared = memoryview(mmap.mmap(-1, 8)).cast("d")
         self.looked_at = self.looked_at_all = float("-inf")
         self.since: datetime | None = None
         self.written = ""
         # How far a look at everything has come that takes longer than one pass, and what ran when it began.
         self.reached: dict[str, Any] = {}
         self.began: datetime | None = None
-
-    @property
-    def looked_at(self) -> float:
-        """When a pass began last, by `time.monotonic`."""
-        return self._shared[0]
-
-    @looked_at.setter
-    def looked_at(self, moment: float) -> None:
-        self._shared[0] = moment
 
 
 _watch = Watch()

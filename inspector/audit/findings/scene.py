@@ -3,7 +3,7 @@ followed on what tools gave back: the next words and the next call of their call
 
 Of a body no more is read than the rules need: the database cannot pick that out, its JSON refuses escapes of ours.
 
-A scene depends on what resolving stored and on the keys of nothing else, and so not on the order of processing.
+A scene depends on what resolving stored and on what is withdrawn, and so not on the order of processing.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from inspector.accounts.services import create_api_key, ensure_channel, revoke_a
 from inspector.characters import spell_hidden
 from inspector.trail.acting import OPERATOR, act_as
 
-MOST_DAYS = 3650
+MAX_DAYS = 3650
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         )
         create.add_argument("--agent", action="append", default=[], help="a name under which the program speaks")
         create.add_argument("--channel", help="the only channel it sends to, made if need be")
-        create.add_argument("--days", type=int, help=f"for how long it lasts, at most {MOST_DAYS} (default for ever)")
+        create.add_argument("--days", type=int, help=f"for how long it lasts, at most {MAX_DAYS} (default for ever)")
         create.add_argument("--member", help="the user name of the member who answers for it, and for whom it acts")
         revoke.add_argument("prefix", help="the first twelve digits of the key, as the list has them")
 
@@ -61,8 +61,8 @@ class Command(BaseCommand):
 
     def _create(self, workspace: Workspace, options: dict[str, Any]) -> None:
         days, member, channel = options["days"], options["member"], options["channel"]
-        if days is not None and not 0 < days <= MOST_DAYS:
-            raise CommandError(f"a key lasts a day or more, and at most {MOST_DAYS}")
+        if days is not None and not 0 < days <= MAX_DAYS:
+            raise CommandError(f"a key lasts a day or more, and at most {MAX_DAYS}")
         person = find_member(workspace=workspace, name=member) if member else None
         if member and person is None:
             raise CommandError(f"{member!r} is no member of {workspace.slug}")
